@@ -64,58 +64,58 @@ type eventLog sliding.Log
 func (d eventLog) Words() int { return sliding.LogWords }
 
 func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
-	var l sliding.LogView
-	if !sliding.Log(d).View(&l, state, now) {
+	var v sliding.LogView
+	if !sliding.Log(d).View(&v, state, now) {
 		return state, broken()
 	}
 	if ask.N < 0 {
-		if l.GiveBack(exact.Magnitude(ask.N), uint64(ask.CountedAt())); !l.Whole() {
-			return l.State, broken()
+		if v.GiveBack(exact.Magnitude(ask.N), ask.CountedAt()); !v.Intact() {
+			return v.State, broken()
 		}
 	}
 	var a Answer
-	n := a.count(ask, d.Limit, l.Room())
-	r := askLog(&l, n, ask.Mode == Regardless)
+	n := a.count(ask, d.Limit, v.Room())
+	r := askLog(&v, n, ask.Mode == Regardless)
 	if a.Allowed {
-		ask.chargeLate(n, now, l.Now, l.Now+d.Per)
+		ask.chargeLate(n, now, v.Now, v.Now+d.Per)
 	}
 	a.Remaining, a.RetryAfter, a.ResetAfter = r.remaining, r.retryAfter, r.resetAfter
-	if ask.More && l.Total > 0 {
-		a.MoreAfter = l.Left(l.Total + l.Room() + 1 - d.Limit)
+	if ask.More && v.Total > 0 {
+		a.MoreAfter = v.LeftAfter(v.Total + v.Room() + 1 - d.Limit)
 	}
-	return l.State, a
+	return v.State, a
 }
 
 // askLog takes n events if they fit, or anyway.
-func askLog(l *sliding.LogView, n uint64, anyway bool) (r shortResult) {
+func askLog(v *sliding.LogView, n uint64, anyway bool) (r shortResult) {
 	switch {
-	case anyway || n <= l.Room():
-		l.Take(n)
-	case n <= l.Limit:
-		r.retryAfter = l.Left(l.Total + n - l.Limit)
+	case anyway || n <= v.Room():
+		v.Take(n)
+	case n <= v.Limit:
+		r.retryAfter = v.LeftAfter(v.Total + n - v.Limit)
 	default:
 		r.retryAfter = Never
 	}
-	r.remaining, r.resetAfter = int(l.Room()), l.Empty()
+	r.remaining, r.resetAfter = int(v.Room()), v.EmptyAfter()
 	return r
 }
 
 func (d eventLog) admit(state []uint64, now int64) ([]uint64, bool) {
-	var l sliding.LogView
-	granted := sliding.Log(d).View(&l, state, now) && l.Room() > 0
+	var v sliding.LogView
+	granted := sliding.Log(d).View(&v, state, now) && v.Room() > 0
 	if granted {
-		l.Take(1)
+		v.Take(1)
 	}
-	return l.State, granted
+	return v.State, granted
 }
 
 func (d eventLog) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
-	var l sliding.LogView
-	if !sliding.Log(d).View(&l, state, now) {
+	var v sliding.LogView
+	if !sliding.Log(d).View(&v, state, now) {
 		return state, broken().short(), 0
 	}
-	r := askLog(&l, uint64(n), false)
-	return l.State, r, 0
+	r := askLog(&v, uint64(n), false)
+	return v.State, r, 0
 }
 
 func (d eventLog) Expiry(state []uint64) int64 { return sliding.Log(d).Expiry(state) }
@@ -131,9 +131,9 @@ func (d eventLog) allowance() uint64 { return d.Limit }
 func (d eventLog) keepsMore(other Decider) bool { return d.Limit > other.(eventLog).Limit }
 
 func (d eventLog) used(state []uint64, now int64) uint64 {
-	var l sliding.LogView
-	sliding.Log(d).View(&l, state, now)
-	return l.Total
+	var v sliding.LogView
+	sliding.Log(d).View(&v, state, now)
+	return v.Total
 }
 
 func (d eventLog) sound(state []uint64) bool { return sliding.Log(d).Sound(state) }

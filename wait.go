@@ -18,7 +18,7 @@ import (
 //     package fleet holds events for them. If the waiter's context ends, its events are given back,
 //     and the waiters behind it move up.
 //   - With the other policies of this package, the first waiter asks again when the policy may
-//     grant its events. A call of Allow or Take that comes earlier can take the events.
+//     grant its events. A call of Allow or Take that comes before that can take the events.
 //
 // If the context of a waiter ends, the waiters behind it do not move up in these cases:
 //

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/internal/edge"
 )
 
 // find returns the limits that apply to the request, with their keys and costs, in all, which has
@@ -175,7 +176,7 @@ func (l *limited) foretell(r *http.Request, a *asked, n int) {
 	a.ask(ctx, 0, false)
 	res := &a.d.Result
 	switch {
-	case a.d.Err != nil || res.Limit == 0 || res.Remaining >= n || a.refusesNothing():
+	case a.d.Err != nil || res.Limit == 0 || res.Remaining >= n || edge.RefusesNothing(a.Limiter, a.d.Key):
 	case a.booker != nil:
 		a.ask(ctx, n, true)
 		if a.d.Err == nil && res.Allowed {
@@ -186,10 +187,4 @@ func (l *limited) foretell(r *http.Request, a *asked, n int) {
 	default: // what it granted could not be given back
 		res.Allowed, res.RetryAfter = false, min(max(res.ResetAfter, 1), weir.Never-1)
 	}
-}
-
-// refusesNothing reports whether the limit is a [weir.Shadow] that does not enforce the key.
-func (a *asked) refusesNothing() bool {
-	s, ok := a.Limiter.(*weir.Shadowed)
-	return ok && !s.Enforces(a.d.Key)
 }

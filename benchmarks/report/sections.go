@@ -180,7 +180,7 @@ func (r results) spreads(metrics ...string) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "\nHalf of the rounds of a typical row differ from the median by no more than about this:\n" + strings.Join(parts, ", ") + ".\n"
+	return "\nIn a typical row, half of the rounds are within about this much of the median:\n" + strings.Join(parts, ", ") + ".\n"
 }
 
 // thousands is n with commas.

@@ -37,9 +37,16 @@ type Ask func(ctx context.Context, n int) (r weir.Result, parts []weir.Result, e
 // call would be granted, if it waits for maxWait again. If the deadline of ctx comes before that,
 // the call need not wait again. After a grant, Wait asks only if look is set. Otherwise, or if that
 // fails, only Allowed is set in the Result.
+//
+// A limiter that [RefusesNothing] decides at once: a store that takes longer than maxWait would
+// otherwise deny the call.
 func Wait(
 	ctx context.Context, l weir.Limiter, key string, n int, maxWait time.Duration, ask Ask, look bool,
 ) (r weir.Result, parts []weir.Result, waited time.Duration, err error) {
+	if RefusesNothing(l, key) {
+		r, parts, err = ask(ctx, n)
+		return r, parts, 0, err
+	}
 	start := time.Now()
 	patient, cancel := context.WithTimeout(ctx, maxWait)
 	deadline, _ := patient.Deadline()
@@ -69,6 +76,12 @@ func Wait(
 		r.RetryAfter = sooner(r.RetryAfter, patience)
 	}
 	return r, parts, waited, e
+}
+
+// RefusesNothing reports whether l is a [weir.Shadow] that does not enforce key.
+func RefusesNothing(l weir.Limiter, key string) bool {
+	s, ok := l.(*weir.Shadowed)
+	return ok && !s.Enforces(key)
 }
 
 // denies reports whether the error of Wait is a denial in any case. [context.DeadlineExceeded] is a

@@ -41,6 +41,39 @@ func TestTake_StoreIsSlowOnce(t *testing.T) {
 	})
 }
 
+// A dry run refuses nothing, however slow the store is. It asks once, and tells what it has seen.
+func TestTake_DryRunOfASlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, asked := new(weir.MemStore), 0
+		l := weir.Must(weir.New(weir.FixedWindow{Limit: 1, Per: 24 * time.Hour}, weir.WithStore(
+			kit.StoreFunc(func(ctx context.Context, r weir.Request) (weir.Answer, error) {
+				asked++
+				select {
+				case <-time.After(300 * time.Millisecond):
+					return mem.Do(ctx, r)
+				case <-ctx.Done():
+					return weir.Answer{}, ctx.Err()
+				}
+			}))))
+		refusals := 0
+		dry := weir.Shadow(l, func(weir.Refusal) { refusals++ })
+		for i := range 3 {
+			r, waited, err := edge.Take(forever, dry, "k", 1, 200*time.Millisecond, true)
+			require.NoError(t, err)
+			assert.True(t, r.Allowed)
+			assert.Equal(t, 1, r.Limit)
+			assert.Zero(t, waited)
+			assert.Equal(t, i, refusals)
+			assert.Equal(t, i+1, asked)
+		}
+
+		require.NoError(t, dry.Enforce(1))
+		r, _, err := edge.Take(forever, dry, "k", 1, 200*time.Millisecond, true)
+		require.NoError(t, err)
+		assert.False(t, r.Allowed)
+	})
+}
+
 // A call whose time is up while others before it wait for more is told that nothing remains, as one that
 // is refused at once is.
 func TestTake_LateBehindOthersWhoWaitForMore(t *testing.T) {

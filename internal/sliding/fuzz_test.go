@@ -42,12 +42,12 @@ func FuzzWords(f *testing.F) {
 		ok := log.View(&v, state, now)
 		require.False(t, sound && !ok)
 		if ok {
-			v.GiveBack(n, uint64(countedAt))
-			require.False(t, sound && !v.Whole())
-			if v.Whole() {
+			v.GiveBack(n, countedAt)
+			require.False(t, sound && !v.Intact())
+			if v.Intact() {
 				if v.Total > 0 {
-					v.Left(min(max(n, 1), v.Total))
-					v.Empty()
+					v.LeftAfter(min(max(n, 1), v.Total))
+					v.EmptyAfter()
 				}
 				v.Take(n)
 				require.False(t, sound && !log.Sound(v.State))

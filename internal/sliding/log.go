@@ -11,12 +11,12 @@ import (
 // A Log keeps the instants of the events of the last Per nanoseconds. Its state is a
 // header of two words, and then the entries, oldest first.
 //
-//	state[logHead]   where the entries start: those before it have left the window
+//	state[logHead]   where the entries start, or 0 for a new key; those before it have left
 //	state[logTotal]  how many events the entries stand for
-//	entry            instant<<1, and if it stands for more than one event, then count<<1 | 1
+//	entry            instant<<1, followed by count<<1 | 1 if it stands for more than one event
 //
 // The low bit tells an instant from a count, in either direction. Entries that have left are
-// removed when they are a quarter of the state. A decision then moves O(1) words on average.
+// removed when they are a quarter of the state. To take then moves O(1) words on average.
 type Log struct{ Limit, Per uint64 }
 
 const (
@@ -25,15 +25,15 @@ const (
 	logEntries
 
 	// maxEvents is the most events that an entry can stand for. A debt that reaches it stands for
-	// all larger debts, too, and nothing lowers it.
+	// all larger debts, too, and nothing lowers it. It is no debt if Limit is as large.
 	maxEvents = math.MaxUint64 >> 1
 )
 
 // LogWords is how many words the state of a new key has.
 const LogWords = logEntries
 
-// A LogView is a log at an instant. Only Take and GiveBack write to the state. A look and a denial
-// leave it as it was.
+// A LogView is a log at an instant. Only Take and GiveBack write to the state. Afterwards State is
+// the new one, which may lie elsewhere.
 type LogView struct {
 	Log
 	State []uint64
@@ -43,11 +43,12 @@ type LogView struct {
 	asked uint64 // the instant by the asking clock, which may be behind Now
 }
 
-// View makes l the log at now, without the entries that have left the window. It reports false if
-// the state is not sound. (It does not return l by value, because to copy it takes longer than all
-// else here.)
-func (d Log) View(l *LogView, state []uint64, now int64) bool {
-	l.Log, l.State, l.Now, l.asked = d, state, uint64(now), uint64(now)
+// View makes v the log at now, without the entries that have left the window. It reports false if
+// it finds that the state is not sound. Then v must not be used. It finds only faults that would
+// lead it or Take astray, and not all that [Log.Sound] finds. (It does not return v by value,
+// because to copy it takes longer than all else here.)
+func (l Log) View(v *LogView, state []uint64, now int64) bool {
+	v.Log, v.State, v.Now, v.asked = l, state, uint64(now), uint64(now)
 	if len(state) < logEntries {
 		return false
 	}
@@ -56,51 +57,51 @@ func (d Log) View(l *LogView, state []uint64, now int64) bool {
 		return false
 	}
 	if total > 0 {
-		l.Now = max(l.Now, l.instant(l.last())) // an older instant counts as the latest known
+		v.Now = max(v.Now, v.instant(v.last())) // an older instant counts as the latest known
 	}
-	for total > 0 && head < uint64(len(state)) && l.instant(head)+d.Per <= l.Now {
-		words, events := l.size(head)
+	for total > 0 && head < uint64(len(state)) && v.instant(head)+l.Per <= v.Now {
+		words, events := v.size(head)
 		if events > total {
 			return false
 		}
 		head += words
 		total -= events
 	}
-	l.head, l.Total = head, total
-	return l.Whole()
+	v.head, v.Total = head, total
+	return v.Intact()
 }
 
-// Whole reports whether there are entries if there are events, and none if not. If it reports
-// false, the state is not sound.
-func (l *LogView) Whole() bool { return (l.Total > 0) == (l.head < uint64(len(l.State))) }
+// Intact reports whether there are entries if there are events, and none if not. If it reports
+// false, the state was not sound, and v must not be used.
+func (v *LogView) Intact() bool { return (v.Total > 0) == (v.head < uint64(len(v.State))) }
 
 // size is how many words the entry at i has, and how many events it stands for.
-func (l *LogView) size(i uint64) (words, events uint64) {
-	if i+1 < uint64(len(l.State)) && l.State[i+1]&1 == 1 {
-		return 2, l.State[i+1] >> 1
+func (v *LogView) size(i uint64) (words, events uint64) {
+	if i+1 < uint64(len(v.State)) && v.State[i+1]&1 == 1 {
+		return 2, v.State[i+1] >> 1
 	}
 	return 1, 1
 }
 
-func (l *LogView) instant(i uint64) uint64 { return l.State[i] >> 1 }
+func (v *LogView) instant(i uint64) uint64 { return v.State[i] >> 1 }
 
 // last is where the latest entry starts. There must be one.
-func (l *LogView) last() uint64 { return l.entryBefore(uint64(len(l.State))) }
+func (v *LogView) last() uint64 { return v.entryBefore(uint64(len(v.State))) }
 
 // entryBefore is the start of the entry that ends before i. There must be one.
-func (l *LogView) entryBefore(i uint64) uint64 { return i - 1 - l.State[i-1]&1 }
+func (v *LogView) entryBefore(i uint64) uint64 { return i - 1 - v.State[i-1]&1 }
 
 // leaves is the time until the entry at i has left the window, by the asking clock.
-func (l *LogView) leaves(i uint64) time.Duration {
-	return exact.Duration(l.instant(i) + l.Per - l.asked)
+func (v *LogView) leaves(i uint64) time.Duration {
+	return exact.Duration(v.instant(i) + v.Per - v.asked)
 }
 
-// nth is the entry of the nth oldest event in the window, counted from one.
-func (l *LogView) nth(n uint64) uint64 {
-	i := l.head
+// nth is the entry of the nth oldest event in the window, counted from one. There must be one.
+func (v *LogView) nth(n uint64) uint64 {
+	i := v.head
 	for {
-		words, events := l.size(i)
-		if n <= events || i+words >= uint64(len(l.State)) {
+		words, events := v.size(i)
+		if n <= events || i+words >= uint64(len(v.State)) {
 			return i
 		}
 		n -= events
@@ -108,103 +109,105 @@ func (l *LogView) nth(n uint64) uint64 {
 	}
 }
 
-// Empty is the time until no event is left, by the asking clock.
-func (l *LogView) Empty() time.Duration {
-	if l.Total == 0 {
+// EmptyAfter is the time until no event is left, by the asking clock.
+func (v *LogView) EmptyAfter() time.Duration {
+	if v.Total == 0 {
 		return 0
 	}
-	return l.leaves(l.last())
+	return v.leaves(v.last())
 }
 
-// Left is the time until n events have left the window, of the Total that are in it.
-func (l *LogView) Left(n uint64) time.Duration { return l.leaves(l.nth(n)) }
+// LeftAfter is the time until n events have left the window, by the asking clock. n is from 1 to
+// Total.
+func (v *LogView) LeftAfter(n uint64) time.Duration { return v.leaves(v.nth(n)) }
 
 // Room is how many more events fit.
-func (l *LogView) Room() uint64 { return l.Limit - min(l.Total, l.Limit) }
+func (v *LogView) Room() uint64 { return v.Limit - min(v.Total, v.Limit) }
 
 // Take adds n events of now.
-func (l *LogView) Take(n uint64) {
+func (v *LogView) Take(n uint64) {
 	if n == 0 {
 		return
 	}
-	if n > maxEvents-l.Total { // all that is known counts as of now
-		l.State, l.head, l.Total, n = l.State[:logEntries], logEntries, 0, maxEvents
+	if n > maxEvents-v.Total { // all that is known counts as of now
+		v.State, v.head, v.Total, n = v.State[:logEntries], logEntries, 0, maxEvents
 	}
-	l.cut()
-	end, words, events := uint64(len(l.State)), uint64(0), uint64(0)
-	if l.Total > 0 {
-		// Debts take no more memory than events that fit: earlier events count as events of now.
-		last := l.last()
-		if l.instant(last) == l.Now || l.Total > l.Limit && end-l.head > 2*l.Limit {
-			words, events = l.size(last)
+	v.cut()
+	end, words, events := uint64(len(v.State)), uint64(0), uint64(0)
+	if v.Total > 0 {
+		// In debt, there are 2*Limit words of entries, or two more. Beyond that, the events of the
+		// latest entry count as events of now.
+		last := v.last()
+		if v.instant(last) == v.Now || v.Total > v.Limit && end-v.head > 2*v.Limit {
+			words, events = v.size(last)
 		}
 	}
-	l.State = append(l.State[:end-words], l.Now<<1)
+	v.State = append(v.State[:end-words], v.Now<<1)
 	if events += n; events > 1 {
-		l.State = append(l.State, events<<1|1)
+		v.State = append(v.State, events<<1|1)
 	}
-	l.Total += n
-	l.State[logHead], l.State[logTotal] = l.head, l.Total
+	v.Total += n
+	v.State[logHead], v.State[logTotal] = v.head, v.Total
 }
 
 // GiveBack removes n events, the latest first. It removes none that were counted after countedAt,
-// because those count for longer.
-func (l *LogView) GiveBack(n, countedAt uint64) {
-	if l.Total == 0 {
+// because those count for longer. Callers then check Intact.
+func (v *LogView) GiveBack(n uint64, countedAt int64) {
+	if v.Total == 0 {
 		return
 	}
-	for at := uint64(len(l.State)); n > 0 && l.Total > 0 && at > l.head; {
-		at = l.entryBefore(at)
-		if at < l.head {
+	for at := uint64(len(v.State)); n > 0 && v.Total > 0 && at > v.head; {
+		at = v.entryBefore(at)
+		if at < v.head {
 			break // not sound
 		}
-		words, events := l.size(at)
+		words, events := v.size(at)
 		switch {
-		case l.instant(at) > countedAt:
-		case events == maxEvents && l.Limit < maxEvents:
+		case v.instant(at) > uint64(countedAt):
+		case events == maxEvents && v.Limit < maxEvents:
 			n = 0
 		default:
-			back := min(n, events, l.Total)
-			n, l.Total = n-back, l.Total-back
+			back := min(n, events, v.Total)
+			n, v.Total = n-back, v.Total-back
 			if left := events - back; left > 1 {
-				l.State[at+1] = left<<1 | 1
+				v.State[at+1] = left<<1 | 1
 			} else {
-				l.State = slices.Delete(l.State, int(at+left), int(at+words))
+				v.State = slices.Delete(v.State, int(at+left), int(at+words))
 			}
 		}
 	}
-	l.State[logHead], l.State[logTotal] = l.head, l.Total
+	v.State[logHead], v.State[logTotal] = v.head, v.Total
 }
 
 // cut moves the entries to the front if enough of the state lies before them.
-func (l *LogView) cut() {
-	gone := l.head - logEntries
-	if all := uint64(len(l.State)) - logEntries; gone > 0 && gone >= all/4 {
-		n := copy(l.State[logEntries:], l.State[l.head:])
-		l.State, l.head = l.State[:logEntries+n], logEntries
+func (v *LogView) cut() {
+	gone := v.head - logEntries
+	if all := uint64(len(v.State)) - logEntries; gone > 0 && gone >= all/4 {
+		n := copy(v.State[logEntries:], v.State[v.head:])
+		v.State, v.head = v.State[:logEntries+n], logEntries
 	}
 }
 
-// Expiry is the instant at which the latest event leaves the window.
-func (d Log) Expiry(state []uint64) int64 {
+// Expiry is the instant at which the latest event leaves the window, or 0 if there is none.
+func (l Log) Expiry(state []uint64) int64 {
 	if len(state) <= logEntries || state[logTotal] == 0 {
 		return 0
 	}
-	l := LogView{Log: d, State: state}
-	return int64(exact.Duration(l.instant(l.last()) + d.Per))
+	v := LogView{Log: l, State: state}
+	return int64(exact.Duration(v.instant(v.last()) + l.Per))
 }
 
-// Sound reads all entries, and takes time in proportion to the length of the log. View, Take and
-// GiveBack check all that they rely on themselves.
-func (d Log) Sound(state []uint64) bool {
+// Sound reports whether the state can be one of l. It reads all entries, and takes time in
+// proportion to the length of the log.
+func (l Log) Sound(state []uint64) bool {
 	if len(state) < logEntries || state[logHead] > uint64(len(state)) {
 		return false
 	}
-	l := LogView{Log: d, State: state}
+	v := LogView{Log: l, State: state}
 	total, before := uint64(0), uint64(0)
 	for i := max(state[logHead], logEntries); i < uint64(len(state)); {
-		words, events := l.size(i)
-		at := l.instant(i)
+		words, events := v.size(i)
+		at := v.instant(i)
 		if state[i]&1 == 1 || at < before || events == 0 || events > maxEvents-total {
 			return false
 		}

@@ -92,11 +92,11 @@ func TestLog_IsAListOfInstants(t *testing.T) {
 			switch r.IntN(4) {
 			case 0:
 				n, at := 1+r.Uint64N(5), now-min(now, r.Uint64N(2*log.Per))
-				if v.GiveBack(n, at); len(plain.entries) > 0 {
+				if v.GiveBack(n, int64(at)); len(plain.entries) > 0 {
 					plain.giveBack(n, at)
 					plain.write()
 				}
-				require.True(t, v.Whole())
+				require.True(t, v.Intact())
 			case 1, 2:
 				n := 1 + r.Uint64N(3)
 				if v.Room() < n && r.IntN(3) > 0 {
@@ -120,14 +120,14 @@ func requireLog(t *testing.T, p *plainLog, v *LogView, now uint64) {
 	require.True(t, p.Sound(v.State))
 	require.LessOrEqual(t, uint64(len(v.State)), 2*p.Limit+4+p.words()/3, "words")
 	if v.Total == 0 {
-		require.Zero(t, v.Empty())
+		require.Zero(t, v.EmptyAfter())
 		require.LessOrEqual(t, uint64(p.Expiry(v.State)), v.Now)
 		return
 	}
 	for n := uint64(1); n <= v.Total; n++ {
-		require.EqualValues(t, p.left(n)-now, v.Left(n), "the %d oldest of %d", n, v.Total)
+		require.EqualValues(t, p.left(n)-now, v.LeftAfter(n), "the %d oldest of %d", n, v.Total)
 	}
-	require.Equal(t, v.Left(v.Total), v.Empty())
+	require.Equal(t, v.LeftAfter(v.Total), v.EmptyAfter())
 	require.EqualValues(t, p.left(v.Total), p.Expiry(v.State))
 }
 
@@ -202,7 +202,7 @@ func TestLog_Sound(t *testing.T) {
 	var v LogView
 	require.True(t, log.View(&v, []uint64{3, 5, 5<<1 | 1, 20 << 1}, 25))
 	v.GiveBack(5, 25)
-	require.False(t, v.Whole(), "there were fewer entries to take from")
+	require.False(t, v.Intact(), "there were fewer entries to take from")
 
 	require.True(t, log.View(&v, []uint64{3, 1, 20 << 1, 20<<1 | 1}, 25))
 	v.GiveBack(1, 25)
