@@ -42,10 +42,13 @@ type Refusal struct {
 //   - Wait does not wait, and the MaxWait of a package such as httplimit has no effect: the Take of
 //     l decides. A call of observe then means only that the request was not granted at once. If the
 //     key were enforced, the request might have waited and been granted.
+//   - If another limiter stands in front of this one, a package such as httplimit does not know
+//     that it refuses nothing. If l takes longer than the MaxWait, the request may be refused.
 //
 // For keys that are enforced, the returned limiter answers as l does. If l refuses a request, a
 // package such as httplimit with a MaxWait asks l again, to learn how long the client must wait.
-// observe may then be called twice.
+// observe may then be called twice. It is not called if the request is refused because l took longer
+// than the MaxWait.
 //
 // observe is called during the request, and calls can be concurrent. observe may be nil. Shadow
 // panics if l is nil, or a nil pointer.

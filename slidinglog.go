@@ -24,9 +24,9 @@ import (
 //   - after a grant, up to a third more words, for events that no longer count
 //   - two more words
 //
-// A key in debt may have more instants than Limit. Together they take at most 2*Limit+2 words. If
-// the entries of new events do not fit in that, the events of the latest entry are moved to the
-// instant of the new events, and share an entry with them.
+// A key in debt may have more instants than Limit. Together they take at most 2*Limit+2 words: if
+// they take more than 2*Limit, the events of the latest instant are moved to that of new events, and
+// share an entry with them.
 //
 // N. Mahdi, "An alternative approach to rate limiting", Figma, 2017, describes such a log as
 // "sliding window log".

@@ -38,16 +38,16 @@ type Ask func(ctx context.Context, n int) (r weir.Result, parts []weir.Result, e
 // the call need not wait again. After a grant, Wait asks only if look is set. Otherwise, or if that
 // fails, only Allowed is set in the Result.
 //
-// A limiter that [RefusesNothing] decides at once: a store that takes longer than maxWait would
-// otherwise deny the call.
+// If a limiter refuses nothing (see [RefusesNothing]), its Take decides, and maxWait has no effect:
+// a store that takes longer would otherwise deny the call.
 func Wait(
 	ctx context.Context, l weir.Limiter, key string, n int, maxWait time.Duration, ask Ask, look bool,
 ) (r weir.Result, parts []weir.Result, waited time.Duration, err error) {
+	start := time.Now()
 	if RefusesNothing(l, key) {
 		r, parts, err = ask(ctx, n)
-		return r, parts, 0, err
+		return r, parts, time.Since(start), err
 	}
-	start := time.Now()
 	patient, cancel := context.WithTimeout(ctx, maxWait)
 	deadline, _ := patient.Deadline()
 	err = l.Wait(patient, key, n)

@@ -31,6 +31,7 @@ func FuzzWords(f *testing.F) {
 	f.Add(bytesOf(2, 3, 10<<1, 2<<1|1, 12<<1), uint64(5), uint64(10), uint64(3), int64(15), uint64(2), int64(12))
 	f.Add(bytesOf(9, 3, 10<<1), uint64(5), uint64(10), uint64(2), int64(15), uint64(2), int64(12))
 	f.Add(bytesOf(7, 1, math.MaxUint64, 3), uint64(5), uint64(10), uint64(2), int64(75), uint64(2), int64(12))
+	f.Add(bytesOf(2, 1, 1), uint64(1), uint64(1), uint64(0), int64(0), uint64(1), int64(0))
 	f.Fuzz(func(t *testing.T, data []byte, limit, width, buckets uint64, now int64, n uint64, countedAt int64) {
 		words := wordsOf(data)
 		limit, width, now, countedAt = max(1, limit>>1), max(1, width>>1), max(0, now), max(0, countedAt)
@@ -50,6 +51,11 @@ func FuzzWords(f *testing.F) {
 					v.EmptyAfter()
 				}
 				v.Take(n)
+				require.True(t, v.Intact())
+				if v.Total > 0 {
+					v.LeftAfter(min(max(n, 1), v.Total))
+					v.EmptyAfter()
+				}
 				require.False(t, sound && !log.Sound(v.State))
 			}
 		}

@@ -53,7 +53,7 @@ func (l Log) View(v *LogView, state []uint64, now int64) bool {
 		return false
 	}
 	head, total := max(state[logHead], logEntries), state[logTotal]
-	if head > uint64(len(state)) || total > 0 && head == uint64(len(state)) {
+	if head > uint64(len(state)) {
 		return false
 	}
 	if total > 0 {
@@ -71,9 +71,14 @@ func (l Log) View(v *LogView, state []uint64, now int64) bool {
 	return v.Intact()
 }
 
-// Intact reports whether there are entries if there are events, and none if not. If it reports
+// Intact reports whether there is a whole entry if there are events, and none if not. If it reports
 // false, the state was not sound, and v must not be used.
-func (v *LogView) Intact() bool { return (v.Total > 0) == (v.head < uint64(len(v.State))) }
+func (v *LogView) Intact() bool {
+	if v.Total == 0 {
+		return v.head == uint64(len(v.State))
+	}
+	return v.head <= v.last()
+}
 
 // size is how many words the entry at i has, and how many events it stands for.
 func (v *LogView) size(i uint64) (words, events uint64) {

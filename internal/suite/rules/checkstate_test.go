@@ -42,6 +42,16 @@ func TestR21_APackedCountOfAWindowToCome(t *testing.T) {
 	assert.False(t, a.Allowed)
 }
 
+// R21: a log whose only entry is a count was read behind its end.
+func TestR21_ACountOfNoEvent(t *testing.T) {
+	d, err := weir.SlidingLog{Limit: 1, Per: 1}.Decider()
+	assert.NoError(t, err)
+	assert.ErrorIs(t, weir.CheckState(d, []uint64{2, 1, 1}), weir.ErrRequest)
+	state, a := d.Decide([]uint64{2, 1, 1}, 0, weir.Ask{N: 1, Mode: weir.Regardless, More: true})
+	assert.False(t, a.Allowed)
+	assert.Equal(t, []uint64{2, 1, 1}, state)
+}
+
 // R21: a part whose words are not sound denies looks and give-backs, too. All then undid what it
 // had not saved.
 func TestR21_APartThatIsNotSound(t *testing.T) {
