@@ -47,8 +47,8 @@ type Refusal struct {
 //
 // For keys that are enforced, the returned limiter answers as l does. If l refuses a request, a
 // package such as httplimit with a MaxWait asks l again, to learn how long the client must wait.
-// observe may then be called twice. It is not called if the request is refused because l took longer
-// than the MaxWait.
+// observe may then be called twice. It is not called if the request is refused because l took
+// longer than the MaxWait.
 //
 // observe is called during the request, and calls can be concurrent. observe may be nil. Shadow
 // panics if l is nil, or a nil pointer.

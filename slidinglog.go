@@ -25,8 +25,8 @@ import (
 //   - two more words
 //
 // A key in debt may have more instants than Limit. Together they take at most 2*Limit+2 words: if
-// they take more than 2*Limit, the events of the latest instant are moved to that of new events, and
-// share an entry with them.
+// they take more than 2*Limit, the events of the latest instant are moved to that of new events,
+// and share an entry with them.
 //
 // N. Mahdi, "An alternative approach to rate limiting", Figma, 2017, describes such a log as
 // "sliding window log".
