@@ -168,7 +168,7 @@ func usageIn(d Decider, words [][]uint64, now int64) (n, limit uint64) {
 func lasting(d Decider, at int64) (longest time.Duration) {
 	for _, leaf := range (Rule{Decider: d}).leaves() {
 		d := leaf.Decider
-		if s, ok := d.(eventCounts); ok { // Per, although an event counts for up to twice as long, to a falling share
+		if s, ok := d.(*eventCounts); ok { // Per, although an event counts for up to twice as long, to a falling share
 			longest = max(longest, time.Duration(s.Width*s.Buckets))
 			continue
 		}

@@ -39,7 +39,7 @@ type account struct {
 
 // gone is the instant from which on no event of the account counts, whatever else is counted.
 func (a *account) gone() int64 {
-	if s, ok := a.Decider.(eventCounts); ok {
+	if s, ok := a.Decider.(*eventCounts); ok {
 		return s.gone(a.words)
 	}
 	return a.Decider.Expiry(a.words)

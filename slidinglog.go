@@ -42,7 +42,7 @@ func (p SlidingLog) Decider() (Decider, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	return eventLog{Limit: uint64(p.Limit), Per: uint64(p.Per)}, nil
+	return &eventLog{Limit: uint64(p.Limit), Per: uint64(p.Per)}, nil
 }
 
 // String returns the text form of p, such as "sliding-log 5/1m".
@@ -61,11 +61,11 @@ func (p *SlidingLog) form() text.Form {
 // An eventLog decides by a log of instants.
 type eventLog sliding.Log
 
-func (d eventLog) Words() int { return sliding.LogWords }
+func (d *eventLog) Words() int { return sliding.LogWords }
 
-func (d eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+func (d *eventLog) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	var v sliding.LogView
-	if !sliding.Log(d).View(&v, state, now) {
+	if !(*sliding.Log)(d).View(&v, state, now) {
 		return state, broken()
 	}
 	if ask.N < 0 {
@@ -100,40 +100,40 @@ func askLog(v *sliding.LogView, n uint64, anyway bool) (r shortResult) {
 	return r
 }
 
-func (d eventLog) admit(state []uint64, now int64) ([]uint64, bool) {
+func (d *eventLog) admit(state []uint64, now int64) ([]uint64, bool) {
 	var v sliding.LogView
-	granted := sliding.Log(d).View(&v, state, now) && v.Room() > 0
+	granted := (*sliding.Log)(d).View(&v, state, now) && v.Room() > 0
 	if granted {
 		v.Take(1)
 	}
 	return v.State, granted
 }
 
-func (d eventLog) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
+func (d *eventLog) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
 	var v sliding.LogView
-	if !sliding.Log(d).View(&v, state, now) {
+	if !(*sliding.Log)(d).View(&v, state, now) {
 		return state, broken().short(), 0
 	}
 	r := askLog(&v, uint64(n), false)
 	return v.State, r, 0
 }
 
-func (d eventLog) Expiry(state []uint64) int64 { return sliding.Log(d).Expiry(state) }
+func (d *eventLog) Expiry(state []uint64) int64 { return (*sliding.Log)(d).Expiry(state) }
 
 // The methods below are for changes of policy, see counter.
 
-func (d eventLog) counts() any { return eventLog{Per: d.Per} }
+func (d *eventLog) counts() any { return eventLog{Per: d.Per} }
 
-func (d eventLog) allowance() uint64 { return d.Limit }
+func (d *eventLog) allowance() uint64 { return d.Limit }
 
 // In debt, a log keeps no more entries than its limit needs, and moves other events to a later
 // instant.
-func (d eventLog) keepsMore(other Decider) bool { return d.Limit > other.(eventLog).Limit }
+func (d *eventLog) keepsMore(other Decider) bool { return d.Limit > other.(*eventLog).Limit }
 
-func (d eventLog) used(state []uint64, now int64) uint64 {
+func (d *eventLog) used(state []uint64, now int64) uint64 {
 	var v sliding.LogView
-	sliding.Log(d).View(&v, state, now)
+	(*sliding.Log)(d).View(&v, state, now)
 	return v.Total
 }
 
-func (d eventLog) sound(state []uint64) bool { return sliding.Log(d).Sound(state) }
+func (d *eventLog) sound(state []uint64) bool { return (*sliding.Log)(d).Sound(state) }

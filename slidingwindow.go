@@ -69,7 +69,7 @@ func (p SlidingWindow) Decider() (Decider, error) {
 	s := eventCounts{Limit: uint64(p.Limit), Buckets: k, Width: uint64(p.Per) / k, Most: math.MaxUint64}
 	word := oneWord{bits: uint(63-bits.Len64(maxInstant/s.Width)) / 2, n: 2}
 	if k > 1 || s.Limit > word.largest()/2 { // a debt of as much again has room
-		return s, nil
+		return &s, nil
 	}
 	s.Most = word.largest()
 	d := &slidingWord{oneWord: word, windows: s}
@@ -93,11 +93,11 @@ func (p *SlidingWindow) form() text.Form {
 // eventCounts decides by the counts of sub-windows.
 type eventCounts sliding.Counts
 
-func (s eventCounts) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
+func (s *eventCounts) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answer) {
 	if !s.sound(state) {
 		return state, broken()
 	}
-	v := sliding.Counts(s).View(state, now)
+	v := (*sliding.Counts)(s).View(state, now)
 	if ask.N < 0 {
 		v.GiveBack(exact.Magnitude(ask.N), ask.CountedAt())
 	}
@@ -118,8 +118,8 @@ func (s eventCounts) Decide(state []uint64, now int64, ask Ask) ([]uint64, Answe
 	return state, a
 }
 
-func (s eventCounts) admit(state []uint64, now int64) ([]uint64, bool) {
-	v := sliding.Counts(s).View(state, now)
+func (s *eventCounts) admit(state []uint64, now int64) ([]uint64, bool) {
+	v := (*sliding.Counts)(s).View(state, now)
 	if v.Room() == 0 {
 		return state, false
 	}
@@ -127,14 +127,14 @@ func (s eventCounts) admit(state []uint64, now int64) ([]uint64, bool) {
 	return state, true
 }
 
-func (s eventCounts) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
+func (s *eventCounts) take(state []uint64, now int64, n int) ([]uint64, shortResult, int) {
 	state, a := s.Decide(state, now, Ask{N: n})
 	return state, a.short(), a.DecidedBy
 }
 
 // Hold implements [Holder]: events may be held until the sub-window ends. Within it, the estimate
 // of the events that it has counted only falls.
-func (s eventCounts) Hold(at int64, charges []Charge) Hold {
+func (s *eventCounts) Hold(at int64, charges []Charge) Hold {
 	if len(charges) != 1 {
 		return Hold{}
 	}
@@ -142,23 +142,23 @@ func (s eventCounts) Hold(at int64, charges []Charge) Hold {
 	return Hold{For: min(left, charges[0].For), Span: exact.Duration(s.Width * s.Buckets)}
 }
 
-func (s eventCounts) Words() int                  { return sliding.Counts(s).Words() }
-func (s eventCounts) Expiry(state []uint64) int64 { return sliding.Counts(s).Expiry(state) }
-func (s eventCounts) gone(state []uint64) int64   { return sliding.Counts(s).Gone(state) }
-func (s eventCounts) sound(state []uint64) bool   { return sliding.Counts(s).Sound(state) }
+func (s *eventCounts) Words() int                  { return (*sliding.Counts)(s).Words() }
+func (s *eventCounts) Expiry(state []uint64) int64 { return (*sliding.Counts)(s).Expiry(state) }
+func (s *eventCounts) gone(state []uint64) int64   { return (*sliding.Counts)(s).Gone(state) }
+func (s *eventCounts) sound(state []uint64) bool   { return (*sliding.Counts)(s).Sound(state) }
 
 // The methods below are for changes of policy, see counter.
 
-func (s eventCounts) counts() any {
+func (s *eventCounts) counts() any {
 	return eventCounts{Width: s.Width, Buckets: s.Buckets}
 }
 
-func (s eventCounts) used(state []uint64, now int64) uint64 {
-	v := sliding.Counts(s).View(state, now)
+func (s *eventCounts) used(state []uint64, now int64) uint64 {
+	v := (*sliding.Counts)(s).View(state, now)
 	return v.Estimate()
 }
 
-func (s eventCounts) allowance() uint64 { return s.Limit }
+func (s *eventCounts) allowance() uint64 { return s.Limit }
 
 // The methods below implement core, for one bucket: the words are the sub-window and both counts.
 
@@ -183,7 +183,7 @@ func (d *slidingWord) Hold(at int64, charges []Charge) Hold { return d.windows.H
 func (d *slidingWord) wide() Decider {
 	s := d.windows
 	s.Most = math.MaxUint64
-	return s
+	return &s
 }
 
 // admitWord needs no division while the sub-window lasts: current + floor(x/width) < limit is x <
