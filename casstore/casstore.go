@@ -53,8 +53,9 @@ import (
 //     value than the old one, that is not an error.
 //   - A method returns soon after its context has ended. If the server's client ignores contexts,
 //     give the client a timeout. Callers whose contexts have ended return even if the method has
-//     not. Later decisions on the same key wait until the method returns.
-//   - If a method panics, its callers get an error that says so.
+//     not. Later decisions of the same Store on the key wait until a Get or Swap returns. They do
+//     not wait for a Delete.
+//   - If a method panics, the callers that wait for it get an error that says so.
 //
 // The context that a method gets has no deadline. It ends when all callers that wait for the method
 // have left. It has the values of one caller's context.

@@ -78,8 +78,8 @@ const longestEarly = time.Hour
 // The contexts that a store gets have no deadline, or one in real time. The store can therefore
 // pass them to a client of a database.
 //
-// The store must serve names and keys of a little more than 1 MiB. For a server that takes only
-// shorter ones, the store must use a hash in their place. The store must also decide all requests
+// The store must serve names and keys of a little more than 1 MiB. If its server does not take such
+// long ones, the store must send a hash of them instead. The store must also decide all requests
 // that 16 goroutines make for one key at once. If it compares and swaps, it must try often enough:
 // an error that says that too many calls change the key is a failure here.
 //
