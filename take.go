@@ -84,8 +84,8 @@ func (k *KeyedLimiter) Take(ctx context.Context, key string, n int) (Result, err
 // were granted. It is for work that can be done in parts, such as a bulk mailing.
 //
 // If n is above 0 and no event is granted, the Result denies. Its RetryAfter is then that of a
-// request for one event. Unlike with [KeyedLimiter.Take], n may be larger than what the policy ever
-// grants at once. With n = 0, TakeUpTo only looks.
+// request for one event. n may be larger than what the policy ever grants at once, where
+// [KeyedLimiter.Take] always denies. With n = 0, TakeUpTo only looks.
 //
 // Like Take, a call usually makes one request to the store. A loop that asks each time for all
 // events that it still needs makes one call for each granted part, and one for each denial. If the
